@@ -1,0 +1,1 @@
+"""Views of a verdict; they format and never compute."""

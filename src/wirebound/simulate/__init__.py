@@ -1,0 +1,1 @@
+"""What would happen: the engines, their prices, thresholds and sweeps."""

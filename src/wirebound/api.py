@@ -11,8 +11,8 @@ from wirebound.network import Network, load, network_for_link, tier
 from wirebound.simulate.grid import Grid, sweep
 from wirebound.simulate.keys import apply, parse_value, read_scenario
 from wirebound.simulate.scenario import Scenario
-from wirebound.units import parse_ratio
-from wirebound.verdict.judge import DEFAULT_TARGET, judge
+from wirebound.units import parse_ratio, parse_time
+from wirebound.verdict.judge import DEFAULT_TARGET, Measured, judge
 from wirebound.verdict.record import Verdict
 from wirebound.workload.files import read_workload
 from wirebound.workload.record import Workload
@@ -24,7 +24,7 @@ PLACES = ("network", "intra")
 """Keys that choose the network rather than change the scenario."""
 
 
-def whatif(
+def whatif(  # noqa: PLR0913 - the places of a question, each by its name
     workload: Workload | str | Path,
     /,
     *,
@@ -32,6 +32,7 @@ def whatif(
     intra: str | None = None,
     scenario: Path | str | None = None,
     target: float | str | None = None,
+    measured: float | str | None = None,
     **keys: Any,
 ) -> list[Verdict]:
     """What a training step takes under each of some scenarios, and why.
@@ -44,6 +45,8 @@ def whatif(
         scenario: TOML file with the same keys; keys given here win.
         target: Scaling factor the thresholds are for. Given, every verdict has thresholds;
             otherwise a single scenario has them, for 95 %.
+        measured: Scaling factor or step time that was measured for the scenario; the
+            verdict then says which line rate, used perfectly, explains it.
         **keys: Any key of `simulate.keys.KEYS`, one value or a list that makes an axis:
             `workers=[8, 64]`, `link="10Gbps"`.
 
@@ -69,13 +72,29 @@ def whatif(
     )
     grid = scenario_grid(net, values)
     goal = None if target is None else parse_ratio(target, "target")
-    if goal is None and grid.size == 1:
+    if goal is None and (grid.size == 1 or measured is not None):
         goal = DEFAULT_TARGET
     return [
         verdict
         for chunk in sweep(workload, net, grid, with_bill=True)
-        for verdict in judge(chunk, target=goal)
+        for verdict in judge(chunk, target=goal, measured=parse_measured(measured))
     ]
+
+
+def parse_measured(value: float | str | None) -> Measured | None:
+    """A measurement as people write it: `71.8%`, `0.718`, or a step time such as `178ms`.
+
+    Raises:
+        QuantityError: Neither a ratio nor a time.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value.strip().endswith(("s", "min", "h")):
+        return Measured(step_s=parse_time(value, "measured"))
+    factor = parse_ratio(value, "measured")
+    if factor == 0:
+        raise QuantityError("measured is 0, expected a scaling factor above 0 such as 71.8%")
+    return Measured(scaling_factor=factor)
 
 
 def scenario_grid(network: Network, values: Mapping[str, Sequence[Any]]) -> Grid:

@@ -207,3 +207,49 @@ def test_workload_of_any_kind_of_lanes() -> None:
     replay = Workload("replay", JOB.operations)
     (verdict,) = whatif(replay, workers=8, link="1Gbps")
     assert verdict.step_s == pytest.approx(0.09)
+
+
+@pytest.mark.parametrize("measured", ["70%", 0.7])
+def test_measured_scaling_factor(measured: float | str) -> None:
+    """What was measured is explained by the link whose perfect use gives it."""
+    verdict = whatif(JOB, workers=8, link="10Gbps", measured=measured)[0]
+    assert verdict.measured_scaling_factor == 0.7
+    effective = verdict.thresholds["effective_link"].value
+    assert effective is not None
+    perfect = whatif(JOB, workers=8, link=f"{effective!r}bps", efficiency="perfect")[0]
+    assert perfect.scaling_factor == pytest.approx(0.7, rel=1e-9)
+
+
+def test_measured_step_is_a_scaling_factor() -> None:
+    """A step time says the same as the scaling factor that it makes."""
+    alone_s = whatif(JOB, workers=8, link="10Gbps")[0].alone_s
+    by_step = whatif(JOB, workers=8, link="10Gbps", measured=f"{alone_s / 0.7!r}s")[0]
+    by_factor = whatif(JOB, workers=8, link="10Gbps", measured=0.7)[0]
+    assert by_step.measured_scaling_factor == pytest.approx(0.7, rel=1e-12)
+    assert by_step.thresholds["effective_link"].value == pytest.approx(
+        by_factor.thresholds["effective_link"].value, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("measured", "error", "says"),
+    [
+        ("0%", QuantityError, "above 0"),
+        ("300%", QuantityError, "more than the whole"),
+        ("fast", QuantityError, "0.95"),
+        ("1us", ScenarioError, "shorter than one worker"),
+    ],
+)
+def test_measured_refusals(measured: str, error: type[WireboundError], says: str) -> None:
+    """No measurement is above one, zero, or faster than one worker alone."""
+    with pytest.raises(error, match=says):
+        whatif(JOB, workers=8, link="10Gbps", measured=measured)
+
+
+def test_bill_shares_are_what_a_percent_saves() -> None:
+    """One percent off the price of a resource saves its share of one percent of the step."""
+    base = whatif(JOB, workers=8, link="10Gbps")[0]
+    cheaper = whatif(JOB, workers=8, link=f"{1e10 / 0.9999!r}bps")[0]
+    saved = (base.step_s - cheaper.step_s) / base.step_s
+    assert sum(base.bill_shares.values()) == pytest.approx(1, rel=1e-12)
+    assert saved == pytest.approx(1e-4 * base.bill_shares["link_inter"], rel=1e-6)

@@ -48,6 +48,7 @@ def _axis_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Any other key, such as latency=20us; an unknown one lists them all.",
 )
 @click.option("--scenario", type=click.Path(path_type=Path), help="TOML file with the same keys.")
+@click.option("--measured", help="Scaling factor or step time measured here: 71.8% or 178ms.")
 @click.option("--target", help="Scaling factor to find thresholds for: 0.95 or 95%.")
 @output_options
 def whatif(  # noqa: PLR0913 - one parameter a flag
@@ -61,6 +62,7 @@ def whatif(  # noqa: PLR0913 - one parameter a flag
     intra: str | None,
     settings: tuple[str, ...],
     scenario: Path | None,
+    measured: str | None,
     target: str | None,
     as_json: bool,
     output: Path | None,
@@ -91,6 +93,7 @@ def whatif(  # noqa: PLR0913 - one parameter a flag
         intra=intra,
         scenario=scenario,
         target=target,
+        measured=measured,
         **keys,
     )
 

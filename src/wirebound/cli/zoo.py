@@ -1,4 +1,4 @@
-"""`wirebound zoo`: the architectures that come with the program."""
+"""`wirebound zoo`: the architectures, devices and networks that come with the program."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def zoo(  # noqa: PLR0913 - one parameter a flag
     output: Path | None,
     force: bool,
 ) -> None:
-    """List the architectures, or write one as a workload file.
+    """List architectures, devices and networks, or write one architecture as a workload file.
 
     With NAME and --step or --device, its workload is written as JSON: the gradients in
     ready order with bytes and times, ready for `wirebound whatif FILE`.
@@ -37,13 +37,22 @@ def zoo(  # noqa: PLR0913 - one parameter a flag
         deliver(lambda _: None, lambda: workload, as_json=True, output=output, force=force)
         return
 
+    from wirebound.network import presets
     from wirebound.report.zoo import show_zoo
+    from wirebound.workload import devices
     from wirebound.workload import zoo as catalogue
 
     architectures = [catalogue.load(one) for one in catalogue.names()]
+    known = [devices.device(one) for one in devices.names()]
+    networks = presets()
     deliver(
-        lambda con: show_zoo(con, architectures),
-        lambda: {"schema_version": 1, "architectures": architectures},
+        lambda con: show_zoo(con, architectures, known, networks),
+        lambda: {
+            "schema_version": 1,
+            "architectures": architectures,
+            "devices": known,
+            "networks": networks,
+        },
         as_json=as_json,
         output=output,
         force=force,

@@ -124,6 +124,7 @@ def threshold_sentences(verdict: Verdict) -> list[str]:
         return []
     is_met = verdict.scaling_factor >= verdict.target
     goal = format_ratio(verdict.target)
+    measured = format_ratio(verdict.measured_scaling_factor or 0.0)
     sentences = []
     for name, (to_reach, to_keep, never) in _THRESHOLDS.items():
         threshold = verdict.thresholds.get(name)
@@ -131,15 +132,20 @@ def threshold_sentences(verdict: Verdict) -> list[str]:
         if threshold is None or not sentence:
             continue
         if threshold.value is None:
-            sentences.append(never.format(goal=goal))
+            sentences.append(never.format(goal=goal, measured=measured))
             continue
         value = _value(threshold.field, threshold.value)
         about = "" if threshold.is_exact else " (found by bisection)"
-        sentences.append(sentence.format(goal=goal, value=value, about=about))
+        sentences.append(sentence.format(goal=goal, value=value, about=about, measured=measured))
     return sentences
 
 
 _THRESHOLDS = {
+    "effective_link": (
+        "The measured scaling factor of {measured} is what {value}{about} gives, used perfectly.",
+        "The measured scaling factor of {measured} is what {value}{about} gives, used perfectly.",
+        "The measured scaling factor of {measured} beats any link: another algorithm ran.",
+    ),
     "link_enough": (
         "The link stops mattering at {value}{about}: beyond, even an infinite one gains under 1 %.",
         "The link stops mattering at {value}{about}: beyond, even an infinite one gains under 1 %.",
@@ -206,12 +212,11 @@ def _bill(con: Console, verdict: Verdict) -> None:
     line(con, "The bill: what the chain that ends last is made of", "bold")
     room = min(WIDEST_BAR, max(10, con.width - 48))
     table = plain_table([""] * 4, right=(1, 2))
-    for name, seconds in sorted(verdict.bill.items(), key=lambda item: -item[1]):
-        share = seconds / verdict.step_s
+    for name, share in sorted(verdict.bill_shares.items(), key=lambda item: -item[1]):
         add_row(
             table,
             f"  {TITLES[name]}",
-            format_time(seconds),
+            format_time(verdict.bill[name]),
             format_ratio(share),
             Text(bar(con, share, room), style="cyan"),
         )

@@ -1,17 +1,38 @@
-"""The model zoo in the terminal."""
+"""What comes with the program, in the terminal: architectures, devices, networks."""
 
 from collections.abc import Iterable
 
 from rich.console import Console
 
-from wirebound.report.console import add_row, plain_table, put
+from wirebound.network import Preset
+from wirebound.report.console import add_row, line, plain_table, put
+from wirebound.units import format_rate
+from wirebound.workload.devices import Device
 from wirebound.workload.zoo import Architecture
 
 FP32_BYTES = 4
 
+PLACES = {"inter": "between nodes", "intra": "inside a node", "machine": "machine"}
 
-def show_zoo(con: Console, architectures: Iterable[Architecture]) -> None:
-    """Print a line for each architecture."""
+
+def show_zoo(
+    con: Console,
+    architectures: Iterable[Architecture],
+    devices: Iterable[Device],
+    networks: Iterable[Preset],
+) -> None:
+    """Print a line for each architecture, device and network preset."""
+    _architectures(con, architectures)
+    con.print()
+    line(con, "Devices, for --device: " + ", ".join(device.name for device in devices))
+    con.print()
+    table = plain_table(["network", "where", "line rate"], right=(2,))
+    for preset in networks:
+        add_row(table, preset.name, PLACES[preset.place], format_rate(preset.bandwidth_bps))
+    put(con, table)
+
+
+def _architectures(con: Console, architectures: Iterable[Architecture]) -> None:
     table = plain_table(
         ["name", "params\n[M]", "tensors", "fp32\n[MB]", "forward\n[GFLOP]", "sample"],
         right=range(1, 5),

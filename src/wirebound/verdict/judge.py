@@ -5,18 +5,20 @@ from typing import Any
 
 import msgspec
 
-from wirebound.errors import WorkloadError
+from wirebound.errors import ScenarioError, WorkloadError
 from wirebound.simulate.curve import Curve
 from wirebound.simulate.grid import Chunk
 from wirebound.simulate.program import Program
 from wirebound.simulate.scenario import LARGEST, NUMERIC, Scenario
 from wirebound.simulate.thresholds import (
     Threshold,
+    effective_bps,
     enough,
     largest_workers,
     required,
     required_efficiency,
 )
+from wirebound.units import format_time
 from wirebound.verdict.causes import decompose
 from wirebound.verdict.evidence import assumptions, bound, evidence, next_measurement, warnings
 from wirebound.verdict.record import Cause, Verdict, headline
@@ -27,14 +29,46 @@ NOISE = 1e-12
 """A cause below this share of the step is a rounding error of a subtraction."""
 
 
-def judge(chunk: Chunk, *, target: float | None = None) -> Iterator[Verdict]:
+class Measured(msgspec.Struct, frozen=True):
+    """What somebody measured for the scenario: a scaling factor, or a step time.
+
+    Attributes:
+        scaling_factor: Step time on one worker over step time on all.
+        step_s: Step time on all workers [s].
+    """
+
+    scaling_factor: float | None = None
+    step_s: float | None = None
+
+    def factor(self, alone_s: float) -> float | None:
+        """The measured scaling factor.
+
+        Raises:
+            ScenarioError: A step that is shorter than one worker's.
+        """
+        if self.step_s is None:
+            return self.scaling_factor
+        if self.step_s < alone_s:
+            raise ScenarioError(
+                f"measured step of {format_time(self.step_s)} is shorter than one worker's "
+                f"{format_time(alone_s)}",
+                "give the step time on all workers, at the same samples a worker",
+            )
+        return alone_s / self.step_s
+
+
+def judge(
+    chunk: Chunk, *, target: float | None = None, measured: Measured | None = None
+) -> Iterator[Verdict]:
     """A verdict for each scenario of a chunk that was evaluated with its bill.
 
     Args:
         chunk: From `simulate.grid.sweep`.
         target: Scaling factor to compute thresholds for; None computes none.
+        measured: What was measured, to be explained by an effective link.
 
     Raises:
+        ScenarioError: A measured step faster than one worker's.
         WorkloadError: A step that takes no time, of which nothing can be a share.
     """
     program, outcome = chunk.program, chunk.outcome
@@ -59,6 +93,8 @@ def judge(chunk: Chunk, *, target: float | None = None) -> Iterator[Verdict]:
             if s > NOISE * step_s
         )
         share = (step_s - free_s) / step_s
+        bill = {r.value: float(v[row]) for r, v in outcome.bill.items() if v[row] != 0}
+        factor = None if measured is None else measured.factor(alone_s)
         yield Verdict(
             word=headline(found, step_s, share),
             workload=program.workload.name,
@@ -75,12 +111,14 @@ def judge(chunk: Chunk, *, target: float | None = None) -> Iterator[Verdict]:
             network_share=share,
             utilization=_share(float(link_s[row]), float(busy_s[row])),
             average_utilization=_share(float(link_s[row]), step_s),
-            bill={r.value: float(v[row]) for r, v in outcome.bill.items() if v[row] != 0},
+            bill=bill,
+            bill_shares={name: seconds / step_s for name, seconds in bill.items()},
             causes=found,
             thresholds={}
             if target is None or scenario.workers == 1 or alone_s == 0
-            else thresholds(program, scenario, target),
+            else thresholds(program, scenario, target, factor),
             target=target,
+            measured_scaling_factor=factor,
             is_exact=is_settled,
             assumptions=assumptions(program, scenario),
             warnings=warnings(program, scenario, is_settled=is_settled),
@@ -88,11 +126,14 @@ def judge(chunk: Chunk, *, target: float | None = None) -> Iterator[Verdict]:
         )
 
 
-def thresholds(program: Program, scenario: Scenario, target: float) -> dict[str, Threshold]:
+def thresholds(
+    program: Program, scenario: Scenario, target: float, measured: float | None = None
+) -> dict[str, Threshold]:
     """Where one scenario's answer changes, by name (see `Verdict.thresholds`)."""
     parts = (program.workload, program.network, scenario)
     link = Curve(*parts, "link_bps")
-    return {
+    explained = {} if measured is None else {"effective_link": effective_bps(*parts, measured)}
+    return explained | {
         "link_for_target": required(link, target),
         "compression_for_target": required(Curve(*parts, "compression_ratio"), target),
         "efficiency_for_target": required_efficiency(*parts, target),

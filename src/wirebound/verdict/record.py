@@ -71,12 +71,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         utilization: Share of the line rate while communicating.
         average_utilization: Share of the line rate averaged over the step.
         bill: Critical-path seconds by resource [s]; they add up to step_s.
+        bill_shares: The same over step_s: also the percent of the step that one percent
+            off the price of that resource saves.
         causes: Largest first; they add up to step_s.
         thresholds: Where the answer changes, by name: `link_for_target`,
             `compression_for_target`, `efficiency_for_target`, `batch_for_target`,
             `workers_for_target`, and `link_enough`, beyond which an infinite link gains
-            less than 1 % of the step.
+            less than 1 % of the step; with a measurement `effective_link`, the line rate
+            whose perfect use explains it.
         target: The scaling factor the thresholds are for, where there is one.
+        measured_scaling_factor: What was measured, where somebody said it.
         is_exact: False where steps never settled into a period.
         assumptions: What was assumed because nobody said it.
         warnings: What makes the numbers less certain than they look.
@@ -100,9 +104,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     utilization: float
     average_utilization: float
     bill: Mapping[str, float]
+    bill_shares: Mapping[str, float]
     causes: tuple[Cause, ...]
     thresholds: Mapping[str, Threshold] = {}
     target: float | None = None
+    measured_scaling_factor: float | None = None
     is_exact: bool = True
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -9,12 +9,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wirebound.api import whatif
+    from wirebound.errors import WireboundError
+    from wirebound.network.record import Network
+    from wirebound.verdict.record import Verdict
+    from wirebound.workload.files import read_workload
+    from wirebound.workload.record import Gradient, Workload, data_parallel
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["__version__", "whatif"]
+__all__ = [
+    "Gradient",
+    "Network",
+    "Verdict",
+    "WireboundError",
+    "Workload",
+    "__version__",
+    "data_parallel",
+    "read_workload",
+    "whatif",
+]
 
-_HOME = {"whatif": "wirebound.api"}
+_HOME = {
+    "Gradient": "wirebound.workload.record",
+    "Network": "wirebound.network.record",
+    "Verdict": "wirebound.verdict.record",
+    "WireboundError": "wirebound.errors",
+    "Workload": "wirebound.workload.record",
+    "data_parallel": "wirebound.workload.record",
+    "read_workload": "wirebound.workload.files",
+    "whatif": "wirebound.api",
+}
 """Where each public name lives; repeated above for type checkers."""
 
 

@@ -149,9 +149,11 @@ class Program:
         costs = price(self.graph, self.network, perfect, prices(self.network, perfect, rest))
         return _by_scenario(_total(costs, (Resource.LINK_INTER,)), _length(columns))
 
-    def communication_s(self, columns: Columns = NO_COLUMNS) -> NDArray[np.float64]:
-        """Seconds a step of links and latency, one collective after the other (S,)."""
-        return _by_scenario(_total(self.costs(columns), NETWORK), _length(columns))
+    def communication_s(
+        self, columns: Columns = NO_COLUMNS, resources: Collection[Resource] = NETWORK
+    ) -> NDArray[np.float64]:
+        """Seconds a step of links and latency, or one of them, as if nothing overlapped (S,)."""
+        return _by_scenario(_total(self.costs(columns), resources), _length(columns))
 
     @property
     def _draws(self) -> range:

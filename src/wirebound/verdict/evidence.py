@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from wirebound.simulate.program import Program
 from wirebound.simulate.scenario import Scenario
 from wirebound.units import format_rate, format_ratio, format_size, format_time
 from wirebound.verdict.record import Word
-from wirebound.workload.record import Kind
+from wirebound.workload.record import COLLECTIVES, Kind
 
 BOUNDS = {
     "ring": "a flat ring over all ranks: each node's port carries 2(N-1)/N of the gradients",
@@ -25,9 +27,25 @@ def bound(scenario: Scenario) -> str:
     return f"{BOUNDS[scenario.algorithm]}{best}"
 
 
-def evidence(word: Word, program: Program, scenario: Scenario, link_s: float) -> str:
+class Scene(msgspec.Struct, frozen=True):
+    """What a sentence may speak of.
+
+    Attributes:
+        program: What was simulated.
+        scenario: One scenario of it.
+        link_s: Seconds a step for which a node's ports would be busy at line rate.
+        latency_s: Seconds a step of messages between nodes, one after the other.
+    """
+
+    program: Program
+    scenario: Scenario
+    link_s: float
+    latency_s: float
+
+
+def evidence(word: Word, scene: Scene) -> str:
     """One sentence with the numbers behind a cause."""
-    return _EVIDENCE[word](program, scenario, link_s)
+    return _EVIDENCE[word](scene)
 
 
 def assumptions(program: Program, scenario: Scenario) -> tuple[str, ...]:
@@ -81,64 +99,71 @@ def next_measurement(program: Program) -> str | None:
     return None
 
 
-def _skew(_program: Program, scenario: Scenario, _link_s: float) -> str:
-    spread = 0.0 if scenario.jitter is None else scenario.jitter.spread
+def _skew(scene: Scene) -> str:
+    jitter = scene.scenario.jitter
+    spread = 0.0 if jitter is None else jitter.spread
     return f"compute varies by {format_ratio(spread)}; collectives wait for the slowest rank"
 
 
-def _volume(_program: Program, scenario: Scenario, _link_s: float) -> str:
-    count = scenario.schedule.accumulation
+def _volume(scene: Scene) -> str:
+    count = scene.scenario.schedule.accumulation
     return f"gradients are reduced after each of {count} micro-steps; once would do"
 
 
-def _transport(program: Program, scenario: Scenario, _link_s: float) -> str:
-    share = scenario.efficiency
+def _transport(scene: Scene) -> str:
+    share = scene.scenario.efficiency
     if share is None:
-        share = program.network.inter.best_efficiency
+        share = scene.program.network.inter.best_efficiency
     return f"the transport reaches {format_ratio(share)} of the line rate"
 
 
-def _latency(program: Program, scenario: Scenario, _link_s: float) -> str:
-    count = sum(op.kind is Kind.ALL_REDUCE for op in program.graph.operations)
-    alpha = program.network.inter.alpha_s if scenario.latency_s is None else scenario.latency_s
-    return f"{count} collectives a step at {format_time(alpha)} a message"
+def _latency(scene: Scene) -> str:
+    collectives = sum(op.kind in COLLECTIVES for op in scene.program.graph.operations)
+    alpha_s = scene.scenario.latency_s
+    if alpha_s is None:
+        alpha_s = scene.program.network.inter.alpha_s
+    messages = scene.latency_s / alpha_s
+    return (
+        f"{collectives} collectives a step wait for {messages:,.0f} messages in a row, "
+        f"{format_time(alpha_s)} each"
+    )
 
 
-def _intra_node(program: Program, _scenario: Scenario, _link_s: float) -> str:
-    tier = program.network.intra
+def _intra_node(scene: Scene) -> str:
+    tier = scene.program.network.intra
     rate = "no described link" if tier is None else f"{tier.name} at {format_rate(tier.node_bps)}"
     return f"between the GPUs of a node: {rate}"
 
 
-def _link(program: Program, scenario: Scenario, link_s: float) -> str:
-    inter = program.network.inter
-    rate = inter.bandwidth_bps if scenario.link_bps is None else scenario.link_bps
-    size = format_size(program.workload.gradient_bytes) if program.workload.gradients else "bytes"
+def _link(scene: Scene) -> str:
+    workload, inter = scene.program.workload, scene.program.network.inter
+    rate = inter.bandwidth_bps if scene.scenario.link_bps is None else scene.scenario.link_bps
+    what = f"{format_size(workload.gradient_bytes)} of gradients" if workload.gradients else "bytes"
     return (
-        f"{size} of gradients keep a node's port of {format_rate(rate)} busy for "
-        f"{format_time(link_s)} a step at line rate"
+        f"{what} keep a node's port of {format_rate(rate)} busy for "
+        f"{format_time(scene.link_s)} a step at line rate"
     )
 
 
-def _overlap(program: Program, scenario: Scenario, link_s: float) -> str:
-    backward = (
-        program.workload.span_s(Kind.BACKWARD) * scenario.batch_scale / scenario.compute_speed
-    )
+def _overlap(scene: Scene) -> str:
+    scenario = scene.scenario
+    backward_s = scene.program.workload.span_s(Kind.BACKWARD)
+    backward_s *= scenario.batch_scale / scenario.compute_speed
     return (
-        f"{format_time(link_s)} on the link beside {format_time(backward)} of backward pass: this "
-        "much would fit under it, but becomes ready too late"
+        f"{format_time(scene.link_s)} on the link beside {format_time(backward_s)} of backward "
+        "pass: this much would fit under it, but becomes ready too late"
     )
 
 
-def _input(_program: Program, _scenario: Scenario, _link_s: float) -> str:
+def _input(_scene: Scene) -> str:
     return "waiting for data and gaps of the host, as measured"
 
 
-def _compute(program: Program, _scenario: Scenario, _link_s: float) -> str:
-    return f"what {program.workload.name} computes anyway, additions and codec included"
+def _compute(scene: Scene) -> str:
+    return f"what {scene.program.workload.name} computes anyway, additions and codec included"
 
 
-_EVIDENCE: dict[Word, Callable[[Program, Scenario, float], str]] = {
+_EVIDENCE: dict[Word, Callable[[Scene], str]] = {
     Word.SKEW: _skew,
     Word.VOLUME: _volume,
     Word.TRANSPORT: _transport,

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from wirebound.errors import ScenarioError, WorkloadError
+from wirebound.resources import Resource
 from wirebound.simulate.curve import Curve
 from wirebound.simulate.grid import Chunk
 from wirebound.simulate.program import Program
@@ -20,7 +21,14 @@ from wirebound.simulate.thresholds import (
 )
 from wirebound.units import format_time
 from wirebound.verdict.causes import decompose
-from wirebound.verdict.evidence import assumptions, bound, evidence, next_measurement, warnings
+from wirebound.verdict.evidence import (
+    Scene,
+    assumptions,
+    bound,
+    evidence,
+    next_measurement,
+    warnings,
+)
 from wirebound.verdict.record import Cause, Verdict, headline
 
 DEFAULT_TARGET = 0.95
@@ -75,6 +83,7 @@ def judge(
     shape = outcome.step_s.shape
     causes = decompose(program, chunk.columns, outcome.step_s)
     link_s = program.link_s(chunk.columns)
+    latency_s = program.communication_s(chunk.columns, (Resource.LATENCY_INTER,))
     busy_s = program.communication_s(chunk.columns)
     for row in range(shape[0]):
         scenario = _row_scenario(program.scenario, chunk, row)
@@ -87,8 +96,9 @@ def judge(
                 "give its operations seconds",
             )
         is_settled = _is_settled(program, chunk, row)
+        scene = Scene(program, scenario, float(link_s[row]), float(latency_s[row]))
         found = tuple(
-            Cause(word, s, evidence(word, program, scenario, float(link_s[row])))
+            Cause(word, s, evidence(word, scene))
             for word, s in sorted(seconds.items(), key=lambda item: -item[1])
             if s > NOISE * step_s
         )

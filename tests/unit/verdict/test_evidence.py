@@ -123,7 +123,7 @@ def test_evidence_has_numbers() -> None:
     assert "5.00 %" in evidence["SKEW"]
     assert "each of 2 micro-steps" in evidence["VOLUME"]
     assert "50.0 % of the line rate" in evidence["TRANSPORT"]
-    assert "27.0 µs a message" in evidence["LATENCY"]
+    assert "messages in a row, 27.0 µs each" in evidence["LATENCY"]
     assert "pcie3 at " in evidence["INTRA_NODE"]
     assert "250 MB of gradients" in evidence["LINK"]
     assert "10.0 Gbit/s" in evidence["LINK"]

@@ -4,7 +4,7 @@ A `Workload` is a few kilobytes of JSON that carry the whole what-if. Nothing in
 it depends on the network: collectives are sizes, not seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Literal
@@ -200,8 +200,10 @@ def data_parallel(  # noqa: PLR0913 - the spans of a step, each by its name
     backward_s: float,
     forward_s: float = 0.0,
     optimizer_s: float = 0.0,
+    unpack_s: float = 0.0,
     input_s: float = 0.0,
     host_s: float = 0.0,
+    buffers: Sequence[int] = (),
     source: Source = Source(),
     batch: int | None = None,
 ) -> Workload:
@@ -213,28 +215,41 @@ def data_parallel(  # noqa: PLR0913 - the spans of a step, each by its name
         backward_s: Backward pass [s].
         forward_s: Forward pass with loss [s].
         optimizer_s: Optimizer update [s].
+        unpack_s: Copying reduced gradients out of their buckets, before the update [s].
         input_s: Waiting for data [s].
         host_s: Other gaps of the host [s].
+        buffers: Broadcasts that the forward pass waits for, each by its size [bytes].
         source: Where the seconds come from.
         batch: Samples a worker and step.
 
     Raises:
         WorkloadError: A time or size that no step can have.
     """
+    broadcasts = tuple(
+        Operation(f"broadcast[{number}]", Kind.BROADCAST, lane="comm", nbytes=nbytes)
+        for number, nbytes in enumerate(buffers)
+    )
+    sent = tuple(op.name for op in broadcasts)
+    before: tuple[Operation, ...] = ()
+    if input_s:
+        before = (Operation("input", Kind.INPUT, seconds=input_s),)
+    if host_s:
+        before += (Operation("host", Kind.HOST, seconds=host_s),)
+    if before:
+        broadcasts = tuple(
+            msgspec.structs.replace(op, after=(before[-1].name,)) for op in broadcasts
+        )
     spans = (
-        (Kind.INPUT, input_s),
-        (Kind.HOST, host_s),
-        (Kind.FORWARD, forward_s),
-        (Kind.BACKWARD, backward_s),
-        (Kind.OPTIMIZER, optimizer_s),
+        Operation("forward", Kind.FORWARD, seconds=forward_s, after=sent),
+        Operation("backward", Kind.BACKWARD, seconds=backward_s),
+        Operation("unpack", Kind.OPTIMIZER, seconds=unpack_s),
+        Operation("optimizer", Kind.OPTIMIZER, seconds=optimizer_s),
     )
     return Workload(
         name=name,
-        operations=tuple(
-            Operation(kind.value, kind, seconds=seconds)
-            for kind, seconds in spans
-            if seconds != 0 or kind is Kind.BACKWARD
-        ),
+        operations=before
+        + broadcasts
+        + tuple(op for op in spans if op.seconds or op.after or op.kind is Kind.BACKWARD),
         gradients=tuple(sorted(gradients, key=lambda gradient: gradient.ready_s)),
         source=source,
         batch=batch,

@@ -9,9 +9,11 @@ from wirebound.network.presets import (
     presets,
     tier,
 )
-from wirebound.network.record import Network, Reduction, Tier, dumps, read
+from wirebound.network.record import Contention, Fit, Network, Reduction, Tier, dumps, read
 
 __all__ = [
+    "Contention",
+    "Fit",
     "Layout",
     "Leg",
     "Network",

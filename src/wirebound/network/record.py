@@ -164,6 +164,56 @@ class Reduction(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         return interpolated
 
 
+class Contention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a collective and the computation beside it cost each other on shared processors.
+
+    Attributes:
+        table: Points of (bytes of the collective, seconds that it takes longer while its rank
+            computes, share of its pace that computation keeps meanwhile), sizes ascending.
+            Linear between them; beyond the last the delay grows with the bytes.
+    """
+
+    table: tuple[tuple[float, float, float], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what no processor does."""
+        _check_ascending([(size, delay) for size, delay, _ in self.table], "contention: table")
+        for _, delay_s, share in self.table:
+            _check(delay_s >= 0, "contention: delay", delay_s, "seconds >= 0")
+            _check(0 < share <= 1, "contention: share", share, "a ratio in (0, 1]")
+
+    def at(self, nbytes: float) -> tuple[float, float]:
+        """Delay [s] and share for a collective of some bytes."""
+        sizes, delays, shares = np.asarray(self.table, dtype=np.float64).T
+        beyond = max(1.0, nbytes / float(sizes[-1]))
+        delay_s = float(np.interp(nbytes, sizes, delays)) * beyond
+        return delay_s, float(np.interp(nbytes, sizes, shares))
+
+
+class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a network was fitted, and how well it gives back what it was fitted to.
+
+    Attributes:
+        collective: That was measured.
+        algorithm: Assumed of the all-reduce.
+        ranks: World sizes of the samples.
+        smallest_bytes: Smallest size measured [bytes].
+        largest_bytes: Largest size measured [bytes].
+        median_residual: Of |predicted / measured - 1| over the samples.
+        worst_residual: Likewise.
+        sources: Files of the samples.
+    """
+
+    collective: str
+    algorithm: str
+    ranks: tuple[int, ...]
+    smallest_bytes: float
+    largest_bytes: float
+    median_residual: float
+    worst_residual: float
+    sources: str
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What moving bytes costs on one kind of cluster.
 
@@ -175,6 +225,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         reduction: Adding up what arrived.
         source: Where the numbers come from.
         assumptions: What is assumed rather than measured or published, for the verdict.
+        fit: How it was fitted, if it was.
+        contention: Where collectives and computation share processors, as with gloo, what
+            that costs; None where they do not, or where nobody measured it.
         schema_version: Of the JSON form.
     """
 
@@ -185,6 +238,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reduction: Reduction = Reduction()
     source: str = "given"
     assumptions: tuple[str, ...] = ()
+    fit: Fit | None = None
+    contention: Contention | None = None
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

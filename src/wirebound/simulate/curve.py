@@ -10,7 +10,7 @@ from wirebound.errors import ScenarioError
 from wirebound.network.record import Network
 from wirebound.simulate import maxplus
 from wirebound.simulate.envelope import Envelope, Evaluation, Vector, envelope
-from wirebound.simulate.program import Program, structural_fields
+from wirebound.simulate.program import Program, needs_events, structural_fields
 from wirebound.simulate.run import Array, leg_s
 from wirebound.simulate.scenario import Scenario
 from wirebound.workload.record import Workload
@@ -52,7 +52,7 @@ class Curve:
         self.is_inverse = field in ("link_bps", "compression_ratio", "compute_speed")
         self.program = Program(workload, network, scenario)
         self.is_exact = not (
-            scenario.order_depends_on_durations
+            needs_events(network, scenario)
             or field in structural_fields(scenario)
             or (field in COMPUTE_FIELDS and self.program.has_parallel_compute)
         )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from wirebound.network.record import Contention
 from wirebound.resources import LINKS, Resource
 from wirebound.simulate.graph import Graph
 from wirebound.simulate.run import Costs, Leg, Run, leg_s, longest_leg
@@ -34,7 +35,11 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 def run(
-    graph: Graph, costs: Costs, lanes: Mapping[str, Lane] = {}, compute_inflation: float = 0.0
+    graph: Graph,
+    costs: Costs,
+    lanes: Mapping[str, Lane] = {},
+    compute_inflation: float = 0.0,
+    contention: Contention | None = None,
 ) -> Run:
     """Run a graph to its end.
 
@@ -43,8 +48,9 @@ def run(
         costs: Seconds by resource, plain floats.
         lanes: The lanes that choose while running; all others follow the graph's order.
         compute_inflation: How much longer compute takes while a collective runs.
+        contention: What computation and collectives on the same processors cost each other.
     """
-    kernel = _Kernel(graph, costs, lanes, compute_inflation)
+    kernel = _Kernel(graph, costs, lanes, compute_inflation, contention)
     kernel.run()
     return Run(
         starts=tuple(kernel.starts),
@@ -58,11 +64,15 @@ def run(
 
 
 class _Job:
-    """An operation in flight: seconds left alone, then seconds that share the link."""
+    """An operation in flight: seconds left alone, then seconds that share the link.
 
-    def __init__(self, alone_s: float, shared_s: float) -> None:
+    Beside computation it has a pace of its own below 1, and leaves a share to compute.
+    """
+
+    def __init__(self, alone_s: float, shared_s: float, beside: tuple[float, float]) -> None:
         self.left_s = alone_s
         self.shared_s = shared_s
+        self.pace, self.left_to_compute = beside
         self.is_sharing = False
         self.rate = 0.0
         self.since = 0.0
@@ -73,11 +83,17 @@ class _Kernel:
     """State of a run. Time moves only in `run`."""
 
     def __init__(
-        self, graph: Graph, costs: Costs, lanes: Mapping[str, Lane], inflation: float
+        self,
+        graph: Graph,
+        costs: Costs,
+        lanes: Mapping[str, Lane],
+        inflation: float,
+        contention: Contention | None,
     ) -> None:
         self.graph = graph
         self.lanes = lanes
         self.inflation = inflation
+        self.contention = contention
         size = len(graph.operations)
         self.legs: list[Leg] = [longest_leg(legs) for legs in costs]
         self.missing = [len(before) for before in graph.predecessors]
@@ -141,15 +157,18 @@ class _Kernel:
                 self.in_flight[name] += 1
                 self._start(index, now)
         sharing = sum(job.is_sharing for job in self.jobs.values())
-        is_communicating = self.inflation > 0 and any(
-            self.graph.operations[index].kind in DISTURBING for index in self.jobs
-        )
+        beside = [
+            job.left_to_compute
+            for index, job in self.jobs.items()
+            if self.graph.operations[index].kind in DISTURBING
+        ]
+        compute_rate = min(beside, default=1.0) / (1 + (self.inflation if beside else 0.0))
+        computing = {index for index in self.jobs if Resource.COMPUTE in self.legs[index]}
         for index, job in self.jobs.items():
-            rate = 1.0
-            if job.is_sharing:
-                rate = 1 / sharing
-            elif is_communicating and Resource.COMPUTE in self.legs[index]:
-                rate = 1 / (1 + self.inflation)
+            if index in computing:
+                rate = compute_rate
+            else:
+                rate = (job.pace if computing else 1.0) / (sharing if job.is_sharing else 1)
             self._set_rate(index, job, rate, now)
 
     def _start(self, index: int, now: float) -> None:
@@ -161,7 +180,15 @@ class _Kernel:
         shared = 0.0
         if lane and lane.slots > 1:
             shared = min(total, float(sum(leg.get(link, 0.0) for link in LINKS)))
-        self.jobs[index] = _Job(total - shared, shared)
+        self.jobs[index] = _Job(total - shared, shared, self._beside_compute(index, total))
+
+    def _beside_compute(self, index: int, total_s: float) -> tuple[float, float]:
+        """Pace of an operation while its rank computes, and what it leaves of compute's."""
+        op = self.graph.operations[index]
+        if self.contention is None or op.kind not in DISTURBING or total_s == 0:
+            return 1.0, 1.0
+        delay_s, share = self.contention.at(op.nbytes)
+        return total_s / (total_s + delay_s), share
 
     def _cause(self, index: int, now: float) -> int | None:
         for before in self.graph.predecessors[index]:

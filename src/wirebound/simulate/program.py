@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirebound.network.record import Network
-from wirebound.resources import NETWORK, Resource
+from wirebound.resources import LINKS, NETWORK, Resource
 from wirebound.simulate import events, maxplus
 from wirebound.simulate.graph import Graph, compile_graph
 from wirebound.simulate.pricing import Prices, negotiation_messages, price, prices
@@ -78,7 +78,7 @@ class Program:
             columns: Fields that vary.
             with_bill: Whether to walk the critical paths too.
         """
-        if self.scenario.order_depends_on_durations:
+        if needs_events(self.network, self.scenario):
             return self._one_by_one(columns, with_bill=with_bill)
         size = _length(columns)
         costs = self.costs(columns)
@@ -119,9 +119,12 @@ class Program:
             graph = self.graph if steps == 1 else self._compile(steps)
             costs = price(graph, self.network, self.scenario, at)
             costs = _scalar(maxplus.without(costs, free), draw)
-            if not self.scenario.order_depends_on_durations:
+            if not needs_events(self.network, self.scenario):
                 return graph, maxplus.run(graph, costs)
-            return graph, events.run(graph, costs, self.lanes, self.scenario.compute_inflation)
+            # Bytes that move for free take nothing from anybody.
+            contention = None if set(free).issuperset(LINKS) else self.network.contention
+            inflation = self.scenario.compute_inflation
+            return graph, events.run(graph, costs, self.lanes, inflation, contention)
 
         if self.scenario.schedule.overlap_next_forward and self.workload.gradients:
             return settle(simulate)
@@ -132,7 +135,7 @@ class Program:
     ) -> NDArray[np.float64]:
         """Step time on all workers where some resources cost nothing (S,)."""
         size = _length(columns)
-        if not self.scenario.order_depends_on_durations:
+        if not needs_events(self.network, self.scenario):
             costs = maxplus.without(self.costs(columns), free)
             return _by_scenario(maxplus.step_s(self.graph, costs), size)
         return np.array(
@@ -204,6 +207,11 @@ class Program:
             has_codec=scenario.encode_s_per_byte > 0 or scenario.decode_s_per_byte > 0,
         )
         return expand(self.workload, scenario.schedule, timing, steps=steps)
+
+
+def needs_events(network: Network, scenario: Scenario) -> bool:
+    """Whether only the event engine can answer."""
+    return scenario.order_depends_on_durations or network.contention is not None
 
 
 def structural_fields(scenario: Scenario) -> frozenset[str]:

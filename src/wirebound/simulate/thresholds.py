@@ -16,7 +16,7 @@ from wirebound.errors import ScenarioError
 from wirebound.network.record import Network
 from wirebound.simulate.curve import COMPUTE_FIELDS, SPAN, Curve
 from wirebound.simulate.envelope import RELATIVE_TOLERANCE, Vector
-from wirebound.simulate.program import Program, structural_fields
+from wirebound.simulate.program import Program, needs_events, structural_fields
 from wirebound.simulate.scenario import Scenario
 from wirebound.workload.record import Workload
 
@@ -116,7 +116,7 @@ def largest_workers(
     per_node = scenario.gpus_per_node
     if per_node > limit:
         return Threshold("workers", None)
-    if structural_fields(scenario) & {"workers"} or scenario.order_depends_on_durations:
+    if structural_fields(scenario) & {"workers"} or needs_events(network, scenario):
         counts = np.array([per_node * 2**k for k in range(int(math.log2(limit / per_node)) + 1)])
         is_exact = False
     else:

@@ -83,7 +83,32 @@ def warnings(program: Program, scenario: Scenario, *, is_settled: bool) -> tuple
         and not any(op.nbytes for op in program.workload.operations)
     ):
         found.append("the workload moves no bytes, so nothing can be said about the network")
-    return tuple(found)
+    return (*found, *_beyond_the_fit(program, scenario))
+
+
+def _beyond_the_fit(program: Program, scenario: Scenario) -> list[str]:
+    """What a fitted network is asked beside what it was fitted to."""
+    fit = program.network.fit
+    sizes = [
+        op.nbytes / (scenario.compression_ratio if op.is_gradient else 1)
+        for op in program.graph.operations
+        if op.kind in COLLECTIVES and op.nbytes
+    ]
+    if fit is None or scenario.workers == 1 or not sizes:
+        return []
+    found = []
+    if min(sizes) < fit.smallest_bytes or max(sizes) > fit.largest_bytes:
+        found.append(
+            f"collectives have {format_size(min(sizes))} to {format_size(max(sizes))}, the network "
+            f"was fitted to {format_size(fit.smallest_bytes)} to {format_size(fit.largest_bytes)}: "
+            "beyond, the efficiency of the nearest size is taken"
+        )
+    if scenario.algorithm != fit.algorithm:
+        found.append(
+            f"the network was fitted assuming {fit.algorithm}, the scenario says "
+            f"{scenario.algorithm}"
+        )
+    return found
 
 
 def next_measurement(program: Program) -> str | None:

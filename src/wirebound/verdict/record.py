@@ -51,6 +51,25 @@ class Cause(msgspec.Struct, frozen=True):
     evidence: str
 
 
+class ErrorBar(msgspec.Struct, frozen=True):
+    """Where the step time lies, going by predictions that were held against measured runs.
+
+    Attributes:
+        study: That measured them.
+        runs: How many were predicted.
+        p90: Error that nine out of ten of these predictions stayed within, relative to the
+            measured step.
+        low_s: Step time whose prediction that much too long gives this one [s].
+        high_s: And that much too short [s]; None where that may be any time.
+    """
+
+    study: str
+    runs: int
+    p90: float
+    low_s: float
+    high_s: float | None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The answer for one scenario; every number anybody shows is a field of it.
 
@@ -81,6 +100,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             whose perfect use explains it.
         target: The scaling factor the thresholds are for, where there is one.
         measured_scaling_factor: What was measured, where somebody said it.
+        error_bar: What a validation says of the step time, where one was named.
         is_exact: False where steps never settled into a period.
         assumptions: What was assumed because nobody said it.
         warnings: What makes the numbers less certain than they look.
@@ -109,6 +129,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: Mapping[str, Threshold] = {}
     target: float | None = None
     measured_scaling_factor: float | None = None
+    error_bar: ErrorBar | None = None
     is_exact: bool = True
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

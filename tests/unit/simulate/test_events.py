@@ -1,8 +1,9 @@
 """The engine for an order that depends on durations, by hand."""
 
+import msgspec
 import pytest
 
-from wirebound.network.record import Network, Tier
+from wirebound.network.record import Contention, Network, Tier
 from wirebound.resources import Resource
 from wirebound.simulate import events
 from wirebound.simulate.graph import compile_graph
@@ -10,7 +11,7 @@ from wirebound.simulate.program import Program
 from wirebound.simulate.run import Costs, Run
 from wirebound.simulate.scenario import Scenario
 from wirebound.workload.bucketing import PerTensor
-from wirebound.workload.record import Gradient, Kind, Operation, data_parallel
+from wirebound.workload.record import Gradient, Kind, Operation, Workload, data_parallel
 from wirebound.workload.schedule import Schedule
 
 LINK, COMPUTE, LATENCY = Resource.LINK_INTER, Resource.COMPUTE, Resource.LATENCY_INTER
@@ -186,3 +187,41 @@ def test_operations_without_duration_pass_through() -> None:
     operations = [reduce("a"), reduce("b", "a"), Operation("c", Kind.COMPUTE, after=("b",))]
     done = run(operations, [(), ({},), ({COMPUTE: 0.0},)], events.Lane(slots=2), inflation=0.1)
     assert set(done.values()) == {(0.0, 0.0)}
+
+
+def test_collective_and_computation_on_the_same_processors_slow_each_other() -> None:
+    """By hand: 8 s of compute; a second in, 2 s of link that take 4 beside it.
+
+    From 1 to 5 s the collective runs at half its pace and leaves three quarters to compute,
+    which then has done 1 + 3 of its 8 s and ends at 9 s.
+    """
+    network = msgspec.structs.replace(NETWORK, contention=Contention(((2e9, 2.0, 0.75),)))
+    workload = Workload(
+        "w",
+        (
+            Operation("first", Kind.COMPUTE, seconds=1.0),
+            Operation("reduce", Kind.ALL_REDUCE, lane="comm", nbytes=2e9, after=("first",)),
+            Operation("rest", Kind.COMPUTE, seconds=7.0),
+        ),
+    )
+    program = Program(workload, network, Scenario(workers=2))
+    window = program.window()
+    names = [op.name for op in window.graph.operations]
+    ends = dict(zip(names, window.run.ends, strict=True))
+    assert ends["reduce"] == pytest.approx(5.0)
+    assert ends["rest"] == pytest.approx(9.0)
+    assert window.bill()[Resource.CONTENTION] == pytest.approx(1.0)
+    assert program.evaluate().free_network_s[0] == pytest.approx(8.0)
+
+
+def test_what_is_left_when_computation_ends_runs_at_full_pace() -> None:
+    """By hand: half of a collective of 2 s beside 2 s of compute takes them all, the rest 1 s."""
+    network = msgspec.structs.replace(NETWORK, contention=Contention(((2e9, 2.0, 1.0),)))
+    workload = Workload(
+        "w",
+        (
+            Operation("reduce", Kind.ALL_REDUCE, lane="comm", nbytes=2e9),
+            Operation("compute", Kind.COMPUTE, seconds=2.0),
+        ),
+    )
+    assert Program(workload, network, Scenario(workers=2)).step_s()[0] == pytest.approx(3.0)

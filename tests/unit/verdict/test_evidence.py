@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wirebound.api import whatif
-from wirebound.network import network
+from wirebound.network import Fit, Network, Tier, network
 from wirebound.network.collectives import ALL_REDUCE
 from wirebound.simulate.program import Program
 from wirebound.simulate.scenario import Scenario
@@ -135,3 +135,30 @@ def test_overlap_names_both_sides() -> None:
     """Seconds on the link stand beside the backward pass they should hide under."""
     causes = {c.word.value: c.evidence for c in one(bucketing="one", link="100Gbps").causes}
     assert "on the link beside 20.0 ms of backward pass" in causes["OVERLAP"]
+
+
+@pytest.mark.parametrize(
+    ("largest_bytes", "keys", "expected"),
+    [
+        (10**9, {}, []),
+        (10**6, {}, ["fitted to 1.00 kB to 1.00 MB"]),
+        (10**9, {"algorithm": "tree"}, ["fitted assuming ring, the scenario says tree"]),
+        (10**6, {"workers": 1}, []),
+        (10**6, {"compression": 100, "encode": "1TB/s", "decode": "1TB/s"}, []),
+    ],
+)
+def test_beyond_the_range_of_a_fit(
+    largest_bytes: float, keys: dict[str, Any], expected: list[str]
+) -> None:
+    """A fitted network is not trusted silently where nothing was measured."""
+    fitted = Network(
+        "fitted",
+        Tier("t", 1e10, 1e-5),
+        fit=Fit("all_reduce", "ring", (2,), 1e3, largest_bytes, 0.0, 0.0, "samples.json"),
+    )
+
+    found = one(network=fitted, **keys).warnings
+
+    assert [part in text for part, text in zip(expected, found, strict=True)] == [True] * len(
+        expected
+    )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from wirebound.api import whatif
     from wirebound.errors import WireboundError
     from wirebound.network.record import Network
+    from wirebound.record.recorder import Recorder
     from wirebound.verdict.record import Verdict
     from wirebound.workload.files import read_workload
     from wirebound.workload.record import Gradient, Workload, data_parallel
@@ -20,6 +21,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Gradient",
     "Network",
+    "Recorder",
     "Verdict",
     "WireboundError",
     "Workload",
@@ -32,6 +34,7 @@ __all__ = [
 _HOME = {
     "Gradient": "wirebound.workload.record",
     "Network": "wirebound.network.record",
+    "Recorder": "wirebound.record.recorder",
     "Verdict": "wirebound.verdict.record",
     "WireboundError": "wirebound.errors",
     "Workload": "wirebound.workload.record",

@@ -44,6 +44,18 @@ class ScenarioError(WireboundError):
     """A scenario that names an unknown key or an impossible value."""
 
 
+class LabError(WireboundError):
+    """A lab that cannot be built here, or that broke while a program ran in it."""
+
+
+class StudyError(WireboundError):
+    """A study that cannot be made as it is described, or kept where it should be."""
+
+
+class MeasureError(WireboundError):
+    """A measurement that cannot be made here, or that broke off."""
+
+
 class GateError(WireboundError):
     """A check that the user asked for and that did not hold: a finding, not a failure."""
 

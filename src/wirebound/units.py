@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS_PER_BYTE = 8
+MEGA = 10**6
 GIGA = 10**9
 MIB = 2**20
 
@@ -216,6 +217,24 @@ def format_ratio(ratio: float) -> str:
         ratio: 0 to 1; what lies outside is written as it is.
     """
     return _format(ratio, "%", _RATIO)
+
+
+def format_exact_rate(rate_bps: float) -> str:
+    """Write the rate of a link for a name: without a space, in bits, all its digits."""
+    prefix, scale = max(
+        ((prefix, scale) for prefix, scale in _DECIMAL.items() if scale <= rate_bps),
+        key=lambda one: one[1],
+        default=("", 1),
+    )
+    return f"{rate_bps / scale:.15g}{prefix}bps"
+
+
+def format_exact_size(nbytes: int) -> str:
+    """Write an amount of data for a name: without a space, all its digits, as short as may be."""
+    whole = [
+        f"{nbytes // scale}{prefix}B" for prefix, scale in _PREFIXES.items() if nbytes % scale == 0
+    ]
+    return min(whole, key=len)
 
 
 def bits_per_second(rate_Bps: Number) -> Number:

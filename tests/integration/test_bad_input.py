@@ -169,7 +169,8 @@ def test_workload_paths(tmp_path: Path, capsys: Capture) -> None:
     linked = ("--link", "1Gbps")
     missing = complaint(capsys, "whatif", str(tmp_path / "none.json"), *linked)
     assert "none.json: No such file or directory, expected a workload in JSON" in missing
-    assert f"{tmp_path}: Is a directory" in complaint(capsys, "whatif", str(tmp_path), *linked)
+    folder = complaint(capsys, "whatif", str(tmp_path), *linked)
+    assert f"{tmp_path}: holds no recording, expected files such as rank0.trace.json" in folder
     large = tmp_path / "large.json"
     with large.open("wb") as file:
         file.truncate(65 * 10**6)

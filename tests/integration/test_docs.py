@@ -23,15 +23,22 @@ import msgspec
 import pytest
 
 import wirebound
-from wirebound.network import Network, Reduction, Tier
+from wirebound.network import Contention, Fit, Network, Reduction, Tier
+from wirebound.samples import Sample, Samples
 from wirebound.simulate.keys import KEYS
 from wirebound.simulate.thresholds import Threshold
+from wirebound.study.knee import Knee
+from wirebound.study.record import Bench, Config, Processors, Run, Study, Traffic
+from wirebound.study.validate import Checked, Errors, Validation
 from wirebound.verdict.paper import Bound, PaperVerdict
-from wirebound.verdict.record import Cause, Verdict
+from wirebound.verdict.record import Cause, ErrorBar, Verdict
 from wirebound.workload.record import Gradient, Operation, Source, Workload
+from wirebound.workload.recorded import Recorded, RecordedCollective
+from wirebound.workload.reduce import Reduced
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT.parent / "shared" / "data" / "training-bottleneck"
+STUDIES = ROOT / "studies"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PICTURE = ROOT / "docs" / "img" / "thresholds.svg"
 
@@ -161,8 +168,7 @@ def _first_column(page: str, heading: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where the examples of a page run."""
-    if PUBLISHED.exists():
-        (tmp_path / PUBLISHED.name).symlink_to(PUBLISHED)
+    _furnish(tmp_path)
     return tmp_path
 
 
@@ -198,6 +204,7 @@ def test_scenario_page_lists_every_key() -> None:
         Verdict,
         Cause,
         Threshold,
+        ErrorBar,
         PaperVerdict,
         Bound,
         Workload,
@@ -207,6 +214,23 @@ def test_scenario_page_lists_every_key() -> None:
         Network,
         Tier,
         Reduction,
+        Fit,
+        Contention,
+        Samples,
+        Sample,
+        Study,
+        Bench,
+        Run,
+        Config,
+        Traffic,
+        Processors,
+        Reduced,
+        Recorded,
+        RecordedCollective,
+        Validation,
+        Checked,
+        Errors,
+        Knee,
     ],
     ids=lambda record: record.__name__,
 )
@@ -217,12 +241,18 @@ def test_json_page_lists_every_field(record: type[msgspec.Struct]) -> None:
     assert _first_column(page, record.__name__) == list(record.__struct_fields__)
 
 
+def _furnish(folder: Path) -> None:
+    """What examples may name without a path."""
+    for place in (PUBLISHED, STUDIES):
+        if place.exists():
+            (folder / place.name).symlink_to(place)
+
+
 def _update() -> None:
     PICTURE.write_text(make_picture(), encoding="utf-8")
     for path in PAGES:
         with tempfile.TemporaryDirectory() as name:
-            if PUBLISHED.exists():
-                (Path(name) / PUBLISHED.name).symlink_to(PUBLISHED)
+            _furnish(Path(name))
             page = path.read_text(encoding="utf-8")
             path.write_text(refreshed(page, Path(name)), encoding="utf-8")
 

@@ -309,3 +309,31 @@ class TestConversions:
     def test_constants(self) -> None:
         """The factors that other modules may use by name."""
         assert (units.BITS_PER_BYTE, units.GIGA, units.MIB) == (8, 1_000_000_000, 1_048_576)
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "expected"),
+    [(1e9, "1Gbps"), (5e8, "500Mbps"), (2.5e9, "2.5Gbps"), (1234567891, "1.234567891Gbps")],
+)
+def test_exact_rate_can_be_read_back(rate_bps: float, expected: str) -> None:
+    """For names: no space, no digit lost."""
+    text = units.format_exact_rate(rate_bps)
+    assert text == expected
+    assert units.parse_rate(text) == rate_bps
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "expected"),
+    [
+        (25 * 2**20, "25MiB"),
+        (25_000_000, "25MB"),
+        (512 * 2**10, "512KiB"),
+        (1, "1B"),
+        (1025, "1025B"),
+    ],
+)
+def test_exact_size_can_be_read_back(nbytes: int, expected: str) -> None:
+    """For names: no space, no digit lost."""
+    text = units.format_exact_size(nbytes)
+    assert text == expected
+    assert units.parse_size(text) == nbytes

@@ -11,8 +11,15 @@ from pathlib import Path
 import click
 
 from wirebound import __version__
+from wirebound.cli.bench import bench
 from wirebound.cli.demo import demo
+from wirebound.cli.figures import figures
+from wirebound.cli.fit import fit
+from wirebound.cli.lab import lab
 from wirebound.cli.paper import paper
+from wirebound.cli.reduce import reduce_command
+from wirebound.cli.study import study
+from wirebound.cli.validate import validate
 from wirebound.cli.whatif import whatif
 from wirebound.cli.zoo import zoo
 from wirebound.errors import WireboundError
@@ -37,7 +44,9 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, whatif, paper, zoo):
+for command in (
+    demo, whatif, paper, zoo, bench, fit, lab, reduce_command, study, validate, figures,
+):  # fmt: skip
     cli.add_command(command)
 
 

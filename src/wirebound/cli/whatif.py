@@ -11,6 +11,7 @@ from wirebound.cli.workload import resolve, timing_options
 from wirebound.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from wirebound.verdict.record import Verdict
     from wirebound.workload.devices import Dtype
 
 FLAGS = (
@@ -49,6 +50,12 @@ def _axis_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--scenario", type=click.Path(path_type=Path), help="TOML file with the same keys.")
 @click.option("--measured", help="Scaling factor or step time measured here: 71.8% or 178ms.")
+@click.option(
+    "--validated-by",
+    type=click.Path(path_type=Path),
+    metavar="STUDY",
+    help="Study whose predictions say how far off this one may be.",
+)
 @click.option("--target", help="Scaling factor to find thresholds for: 0.95 or 95%.")
 @output_options
 def whatif(  # noqa: PLR0913 - one parameter a flag
@@ -63,6 +70,7 @@ def whatif(  # noqa: PLR0913 - one parameter a flag
     settings: tuple[str, ...],
     scenario: Path | None,
     measured: str | None,
+    validated_by: Path | None,
     target: str | None,
     as_json: bool,
     output: Path | None,
@@ -96,6 +104,8 @@ def whatif(  # noqa: PLR0913 - one parameter a flag
         measured=measured,
         **keys,
     )
+    if validated_by is not None:
+        verdicts = _with_error_bars(verdicts, validated_by)
 
     deliver(
         lambda con: show_all(con, verdicts),
@@ -104,6 +114,14 @@ def whatif(  # noqa: PLR0913 - one parameter a flag
         output=output,
         force=force,
     )
+
+
+def _with_error_bars(verdicts: "list[Verdict]", folder: Path) -> "list[Verdict]":
+    from wirebound.study.archive import read_runs, read_study
+    from wirebound.study.validate import validate, with_error_bar
+
+    validation = validate(read_study(folder), read_runs(folder))
+    return [with_error_bar(verdict, validation) for verdict in verdicts]
 
 
 def _values(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The WORKLOAD argument: a file, or an architecture of the zoo with one number to time it."""
+"""The WORKLOAD argument: a file, a bundled recording, or an architecture and a time."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from wirebound.workload.record import Workload
 
 DEFAULT_BATCH = 32
+
+RECORDED = ".trace.json"
+"""How the files of a recording end."""
 
 
 def timing_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +40,8 @@ def resolve(
     """The workload of a command line.
 
     Args:
-        name: Path of a workload file, or name of an architecture.
+        name: Path of a workload file or of a recording; name of a bundled workload or of an
+            architecture.
         step: Step time of one worker, for an architecture.
         device: Device to model it on, instead.
         batch: Samples a worker, for an architecture.
@@ -47,17 +51,24 @@ def resolve(
         WireboundError: A name that is neither, or an architecture without a time.
     """
     from wirebound.units import parse_time
-    from wirebound.workload import devices, zoo
+    from wirebound.workload import bundled, devices, zoo
     from wirebound.workload.files import read_workload
     from wirebound.workload.modelled import modelled, scaled
 
     path = Path(name)
-    if path.exists() or path.suffix or path.name != name:
+    is_file = path.exists() or bool(path.suffix) or path.name != name
+    if is_file or name in bundled.names():
         if step or device or batch or dtype:
             raise WorkloadError(
-                f"{name} is a file and brings its own times",
+                f"{name} is a {'file' if is_file else 'recording'} and brings its own times",
                 "--step, --device, --batch and --dtype time an architecture of the zoo",
             )
+        if not is_file:
+            return bundled.load(name)
+        if path.is_dir() or path.name.endswith(RECORDED):
+            from wirebound.cli.reduce import reduce_recording
+
+            return reduce_recording(path).workload
         return read_workload(path)
     architecture = zoo.load(name)
     kind: Dtype = dtype or "fp32"

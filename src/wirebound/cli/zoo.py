@@ -1,4 +1,4 @@
-"""`wirebound zoo`: the architectures, devices and networks that come with the program."""
+"""`wirebound zoo`: the workloads, devices and networks that come with the program."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,10 +27,11 @@ def zoo(  # noqa: PLR0913 - one parameter a flag
     output: Path | None,
     force: bool,
 ) -> None:
-    """List architectures, devices and networks, or write one architecture as a workload file.
+    """List architectures, recorded workloads, devices and networks, or write a workload file.
 
-    With NAME and --step or --device, its workload is written as JSON: the gradients in
-    ready order with bytes and times, ready for `wirebound whatif FILE`.
+    NAME is a recorded workload, or an architecture with --step or --device. Its workload is
+    written as JSON: the gradients in ready order with bytes and times, ready for
+    `wirebound whatif FILE`.
     """
     if name is not None:
         workload = resolve(name, step, device, batch, dtype)
@@ -39,17 +40,19 @@ def zoo(  # noqa: PLR0913 - one parameter a flag
 
     from wirebound.network import presets
     from wirebound.report.zoo import show_zoo
-    from wirebound.workload import devices
+    from wirebound.workload import bundled, devices
     from wirebound.workload import zoo as catalogue
 
     architectures = [catalogue.load(one) for one in catalogue.names()]
     known = [devices.device(one) for one in devices.names()]
     networks = presets()
+    recorded = [bundled.load(one) for one in bundled.names()]
     deliver(
-        lambda con: show_zoo(con, architectures, known, networks),
+        lambda con: show_zoo(con, architectures, recorded, known, networks),
         lambda: {
             "schema_version": 1,
             "architectures": architectures,
+            "recorded": recorded,
             "devices": known,
             "networks": networks,
         },

@@ -8,7 +8,7 @@ from rich.text import Text
 from wirebound.report.console import add_row, bar, cell, line, plain_table, put
 from wirebound.simulate.keys import KEYS
 from wirebound.units import BITS_PER_BYTE, format_rate, format_ratio, format_size, format_time
-from wirebound.verdict.record import Verdict, Word
+from wirebound.verdict.record import ErrorBar, Verdict, Word
 
 TITLES = {
     "compute": "compute",
@@ -108,6 +108,9 @@ def show_grid(con: Console, verdicts: Sequence[Verdict]) -> None:
             verdict.word.value,
         )
     put(con, table)
+    if first.error_bar is not None:
+        con.print()
+        line(con, f"How far off steps may be: {_within(first.error_bar)}.")
     _small_print(con, verdicts)
 
 
@@ -193,6 +196,8 @@ def _headline(con: Console, verdict: Verdict) -> None:
     line(con, f"{verdict.word.value}: {SAYS[verdict.word]}.", "bold cyan")
     alone = format_time(verdict.alone_s)
     line(con, f"A step takes {format_time(verdict.step_s)}{spread}; alone {alone}.")
+    if verdict.error_bar is not None:
+        line(con, f"{_between(verdict.error_bar)}, going by {_within(verdict.error_bar)}.")
     line(
         con,
         f"The network costs {format_time(verdict.exposed_comm_s)} of it "
@@ -201,6 +206,18 @@ def _headline(con: Console, verdict: Verdict) -> None:
     )
     if scenario["workers"] != 1:
         line(con, f"Computed for {verdict.bound}.", "dim")
+
+
+def _between(error: ErrorBar) -> str:
+    high = "any time" if error.high_s is None else format_time(error.high_s)
+    return f"Between {format_time(error.low_s)} and {high}"
+
+
+def _within(error: ErrorBar) -> str:
+    return (
+        f"{_name(error.study)}, where nine of ten of {error.runs} predicted steps were within "
+        f"{format_ratio(error.p90)} of the measured one"
+    )
 
 
 def _workers(verdict: Verdict) -> str:

@@ -6,8 +6,9 @@ from rich.console import Console
 
 from wirebound.network import Preset
 from wirebound.report.console import add_row, line, plain_table, put
-from wirebound.units import format_rate
+from wirebound.units import format_rate, format_size, format_time
 from wirebound.workload.devices import Device
+from wirebound.workload.record import Workload
 from wirebound.workload.zoo import Architecture
 
 FP32_BYTES = 4
@@ -18,11 +19,14 @@ PLACES = {"inter": "between nodes", "intra": "inside a node", "machine": "machin
 def show_zoo(
     con: Console,
     architectures: Iterable[Architecture],
+    recorded: Iterable[Workload],
     devices: Iterable[Device],
     networks: Iterable[Preset],
 ) -> None:
-    """Print a line for each architecture, device and network preset."""
+    """Print a line for each architecture, recorded workload, device and network preset."""
     _architectures(con, architectures)
+    con.print()
+    _recorded(con, recorded)
     con.print()
     line(con, "Devices, for --device: " + ", ".join(device.name for device in devices))
     con.print()
@@ -46,6 +50,20 @@ def _architectures(con: Console, architectures: Iterable[Architecture]) -> None:
             _three_digits(one.gradient_bytes(FP32_BYTES) / 1e6),
             _three_digits(one.flops_forward / 1e9),
             one.sample.removeprefix("one "),
+        )
+    put(con, table)
+
+
+def _recorded(con: Console, recorded: Iterable[Workload]) -> None:
+    table = plain_table(["recorded", "batch", "tensors", "gradients", "step"], right=range(1, 5))
+    for one in recorded:
+        add_row(
+            table,
+            one.name,
+            str(one.batch or ""),
+            str(len(one.gradients)),
+            format_size(one.gradient_bytes),
+            format_time(one.compute_s),
         )
     put(con, table)
 

@@ -147,9 +147,9 @@ def test_wrong_results_are_left_out(tmp_path: Path) -> None:
         (ROWS, "all_reduce.log", "without the header"),
         (TABLE.replace("46.64", "soon"), "all_reduce.log", "the time is 'soon'"),
         (
-            "launch failed on x: Couldn't allocate a port for PMI to use\n",
+            "launch failed on x: could not allocate a port for PMI to use\n",
             "all_reduce.log",
-            'the run failed: "launch failed on x: Couldn\'t allocate a port for PMI to use"',
+            'the run failed: "launch failed on x: could not allocate a port for PMI to use"',
         ),
     ],
 )

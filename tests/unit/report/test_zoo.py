@@ -7,7 +7,7 @@ import pytest
 from wirebound.network import presets
 from wirebound.report.console import console
 from wirebound.report.zoo import show_zoo
-from wirebound.workload import devices
+from wirebound.workload import bundled, devices
 from wirebound.workload.zoo import load, names
 
 
@@ -17,6 +17,7 @@ def shown(width: int) -> str:
     show_zoo(
         console(file, width),
         [load(name) for name in names()],
+        [bundled.load(name) for name in bundled.names()],
         [devices.device(name) for name in devices.names()],
         presets(),
     )
@@ -44,7 +45,8 @@ def test_names_stay_whole(width: int) -> None:
 
 
 def test_devices_and_networks_are_listed() -> None:
-    """Every name that --device and --network take is there to be read."""
+    """Every name that a workload, --device and --network take is there to be read."""
     text = shown(200)
+    assert all(f"\n{name} " in text for name in bundled.names())
     assert all(name in text for name in devices.names())
     assert all(f"\n{preset.name} " in text for preset in presets())

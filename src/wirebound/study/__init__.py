@@ -1,0 +1,1 @@
+"""Studies: a grid of real runs, archived with where and how each was made."""

@@ -22,11 +22,12 @@ def main(study: Path) -> None:
     """Write one file a script."""
     FOLDER.mkdir(exist_ok=True)
     known = sources(read_study(study), read_runs(study))
-    for (script, workers, batch, _), reduced in known.apart.items():
-        if workers == WORKERS:
-            name = f"recorded-{script.replace('_', '-')}"
-            workload = msgspec.structs.replace(reduced.workload, name=name, batch=batch)
-            (FOLDER / f"{name}.json").write_bytes(dumps(workload))
+    configs = {config.script: config for config, _ in known.silent if config.workers == WORKERS}
+    for script, config in configs.items():
+        name = f"recorded-{script.replace('_', '-')}"
+        workload = known.typical_workload(config)
+        bundled = msgspec.structs.replace(workload, name=name, batch=config.batch)
+        (FOLDER / f"{name}.json").write_bytes(dumps(bundled))
 
 
 if __name__ == "__main__":

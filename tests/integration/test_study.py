@@ -144,7 +144,7 @@ def test_a_study_in_the_lab(folder: Path) -> None:
     assert bench.samples.hosts == ("host0",)
     apart, joined = read_runs(folder / "small-study")
     assert (apart.id, joined.id) == (
-        "net-w2-apart-cap1MiB-b4-a1-r0",
+        "net-w2-500Mbps-apart-cap1MiB-b4-a1-r0",
         "net-w2-500Mbps-cap1MiB-b4-a1-r0",
     )
     for one in (apart, joined):

@@ -72,7 +72,7 @@ def figures(runs: Sequence[Run], predicted_s: Mapping[Config, float]) -> tuple[F
 
     Args:
         runs: Of the study; failed ones are left out.
-        predicted_s: Step times by config with repeat 0, for figure 6 [s].
+        predicted_s: Step times by config, for figure 6 [s].
     """
     done = [run for run in runs if run.reduced is not None]
     alone_s = _alone_s(done)
@@ -182,7 +182,7 @@ def _measured_and_predicted(
     predicted_s: Mapping[Config, float],
 ) -> Found:
     for run in runs:
-        config = msgspec.structs.replace(run.config, repeat=0)
+        config = run.config
         if _job(config) not in alone_s or config not in predicted_s or run.is_oversubscribed:
             continue
         for name, step_s in (("measured", _step_s(run)), ("predicted", predicted_s[config])):

@@ -73,7 +73,7 @@ def _crossing_bps(series: Sequence[tuple[float, float]], limit_s: float) -> floa
 
 def _predicted(config: Config, known: Sources) -> tuple[float, float] | None:
     """The threshold, and the link whose bench it comes from."""
-    workload = known.workload(config)
+    workload = known.typical_workload(config)
     asked = msgspec.structs.replace(scenario(config, workload), jitter=None)
     unlimited = Program(workload, known.network(config), asked)
     target = unlimited.alone_s()[0] / (MATTERS * unlimited.step_s()[0])

@@ -64,7 +64,11 @@ def plan(spec: Spec, folder: Path) -> tuple[Group, ...]:
     """
     programs = {script.name: _found(script, folder) for script in spec.script}
     chosen: dict[Config, None] = {}
-    for config in itertools.chain(_baselines(spec), _grids(spec)):
+    if spec.baseline.alone:
+        chosen.update(dict.fromkeys(_alone(spec)))
+    for config in _grids(spec):
+        if spec.baseline.apart and config.workers > 1:
+            chosen.setdefault(_apart(config, spec))
         chosen.setdefault(config)
     benched = {(config.workers, config.link_bps) for config in _grids(spec) if config.workers > 1}
     places = dict.fromkeys((config.workers, config.link_bps) for config in chosen)
@@ -117,23 +121,28 @@ def _grids(spec: Spec) -> Iterator[Config]:
             )
 
 
-def _baselines(spec: Spec) -> Iterator[Config]:
-    """Runs without communication; the bucket cap is the first one and does not matter."""
-    caps: dict[tuple[str, int, int], int] = {}
-    counts: dict[tuple[str, int, int], dict[int, None]] = {}
+def _alone(spec: Spec) -> Iterator[Config]:
+    """One worker of each script and its settings; the bucket cap is the first one asked for."""
+    chosen: dict[tuple[str, int, int], Config] = {}
     for config in _grids(spec):
-        key = config.script, config.batch, config.accumulation
-        caps.setdefault(key, config.bucket_cap_bytes)
-        if config.workers > 1:
-            counts.setdefault(key, {}).setdefault(config.workers)
-    for key, cap in caps.items():
-        script, batch, accumulation = key
-        alone = Config(script, 1, "joined", None, cap, batch, accumulation, repeat=0)
-        if spec.baseline.alone:
-            yield alone
-        if spec.baseline.apart:
-            for workers in counts.get(key, {}):
-                yield msgspec.structs.replace(alone, workers=workers, mode="apart")
+        job = config.script, config.batch, config.accumulation
+        alone = msgspec.structs.replace(config, workers=1, link_bps=None)
+        chosen.setdefault(job, alone)
+    yield from chosen.values()
+
+
+def _apart(config: Config, spec: Spec) -> Config:
+    """The baseline of a run: its workers, each alone, among the runs on the same link.
+
+    It is made beside them because the machine of an hour ago is not the machine of now. The
+    bucket cap, which does not matter, is the first one of the script.
+    """
+    cap = next(
+        other.bucket_cap_bytes
+        for other in _grids(spec)
+        if (other.script, other.batch) == (config.script, config.batch)
+    )
+    return msgspec.structs.replace(config, mode="apart", bucket_cap_bytes=cap)
 
 
 def _planned(config: Config, program: tuple[str, ...]) -> Planned:
@@ -150,7 +159,7 @@ def _planned(config: Config, program: tuple[str, ...]) -> Planned:
 
 def run_id(config: Config) -> str:
     """The name of a run, made of what distinguishes it."""
-    place = "apart" if config.mode == "apart" else _link(config.link_bps)
+    place = _link(config.link_bps) + ("-apart" if config.mode == "apart" else "")
     cap = format_exact_size(config.bucket_cap_bytes)
     return (
         f"{config.script}-w{config.workers}-{place}-cap{cap}"

@@ -1,9 +1,9 @@
 """Predicting the runs of a study from its one-worker recordings and its fitted networks.
 
 Nothing of the run that is predicted is looked at. Computation comes from a recording of
-workers that did not talk to each other, as many at once as the run has, or from the
-one-worker recording where the study has none of those; the network from the bench on the
-same link.
+workers that did not talk to each other, as many at once as the run has and as near to it in
+the study as there is, or of one worker alone where there is none of those; the network comes
+from the bench on the same link.
 """
 
 import contextlib
@@ -27,6 +27,9 @@ from wirebound.workload.recorded import GLOO_STREAMS
 from wirebound.workload.reduce import Reduced
 from wirebound.workload.schedule import Schedule
 
+DRAWS = 16
+"""Of the steps that are averaged; they are stratified, and more change nothing that is shown."""
+
 CENTRAL_SIGMAS = 1.2816
 """Half the width of the central 80 % of a normal distribution, in standard deviations."""
 
@@ -35,29 +38,34 @@ class Sources(msgspec.Struct, frozen=True):
     """What predictions of a study are made from.
 
     Attributes:
-        apart: Recordings without communication, by script, workers, batch, accumulation.
+        silent: Recordings of workers that did not communicate, apart or alone, with what they
+            were recorded under.
         networks: By workers and rate of the link [bit/s].
     """
 
-    apart: Mapping[tuple[str, int, int, int], Reduced]
+    silent: tuple[tuple[Config, Reduced], ...]
     networks: Mapping[tuple[int, float | None], Network]
 
     def workload(self, config: Config) -> Workload:
-        """What one worker of a run computes.
+        """What one worker of a run computes, recorded as near to the run as there is.
 
         Raises:
             StudyError: No worker of this script ran without communication.
         """
-        alone = (config.script, 1, config.batch, config.accumulation)
-        apart = (config.script, config.workers, config.batch, config.accumulation)
-        found = self.apart.get(apart) or self.apart.get(alone)
-        if found is None:
-            raise StudyError(
-                f"script {config.script!r}, batch {config.batch}, accumulation "
-                f"{config.accumulation}: no recording of one worker alone",
-                "run the study with its [baseline]",
-            )
-        return found.workload
+        found = self._of(config)
+        for is_near in (_is_beside, _is_on_link):
+            near = [pair for pair in found if is_near(pair[0], config)]
+            if near:
+                return _middle([reduced for _, reduced in near])
+        return _middle([reduced for _, reduced in found])
+
+    def typical_workload(self, config: Config) -> Workload:
+        """The same over all links and repeats.
+
+        Raises:
+            StudyError: No worker of this script ran without communication.
+        """
+        return _middle([reduced for _, reduced in self._of(config)])
 
     def network(self, config: Config) -> Network:
         """The network of a run.
@@ -73,18 +81,44 @@ class Sources(msgspec.Struct, frozen=True):
             )
         return found
 
+    def _of(self, config: Config) -> list[tuple[Config, Reduced]]:
+        """With as many workers at once as a run has, or of one alone."""
+        job = _job(config)
+        for workers in (config.workers, 1):
+            found = [
+                (other, reduced)
+                for other, reduced in self.silent
+                if (_job(other), other.workers) == (job, workers)
+            ]
+            if found:
+                return found
+        raise StudyError(
+            f"script {config.script!r}, batch {config.batch}, accumulation "
+            f"{config.accumulation}: no recording of one worker alone",
+            "run the study with its [baseline]",
+        )
+
+
+def _job(config: Config) -> tuple[str, int, int]:
+    return config.script, config.batch, config.accumulation
+
+
+def _is_on_link(other: Config, config: Config) -> bool:
+    return other.link_bps == config.link_bps
+
+
+def _is_beside(other: Config, config: Config) -> bool:
+    return _is_on_link(other, config) and other.repeat == config.repeat
+
 
 def sources(study: Study, runs: Sequence[Run]) -> Sources:
     """Gather what predictions are made from."""
-    silent: dict[tuple[str, int, int, int], list[Reduced]] = {}
-    for run in runs:
-        config = run.config
-        if run.reduced is None or not (config.mode == "apart" or config.workers == 1):
-            continue
-        key = (config.script, config.workers, config.batch, config.accumulation)
-        silent.setdefault(key, []).append(run.reduced)
     return Sources(
-        {key: _middle(recordings) for key, recordings in silent.items()},
+        tuple(
+            (run.config, run.reduced)
+            for run in runs
+            if run.reduced is not None and (run.config.mode == "apart" or run.config.workers == 1)
+        ),
         {
             (bench.workers, bench.link_bps): _network(bench)
             for bench in study.benches
@@ -93,17 +127,16 @@ def sources(study: Study, runs: Sequence[Run]) -> Sources:
     )
 
 
-def _middle(recordings: Sequence[Reduced]) -> Reduced:
-    """The recording whose step is the median of the repeats, the lower one of two.
+def _middle(recordings: Sequence[Reduced]) -> Workload:
+    """The workload whose step is the median, the lower one of two.
 
     Its uncertainty becomes the median of theirs: one recording may have been disturbed.
     """
     ordered = sorted(recordings, key=lambda reduced: reduced.recorded.alone_s)
-    middle = ordered[(len(ordered) - 1) // 2]
+    workload = ordered[(len(ordered) - 1) // 2].workload
     doubt = median(reduced.workload.source.uncertainty for reduced in recordings)
-    source = msgspec.structs.replace(middle.workload.source, uncertainty=doubt)
-    workload = msgspec.structs.replace(middle.workload, source=source)
-    return msgspec.structs.replace(middle, workload=workload)
+    source = msgspec.structs.replace(workload.source, uncertainty=doubt)
+    return msgspec.structs.replace(workload, source=source)
 
 
 def _network(bench: Bench) -> Network:
@@ -122,7 +155,7 @@ def scenario(config: Config, workload: Workload) -> Scenario:
             bucketing=DDP(cap_bytes=cap_bytes, first_bytes=cap_bytes),
             accumulation=config.accumulation,
         ),
-        jitter=Jitter(distribution="normal", spread=spread) if spread > 0 else None,
+        jitter=Jitter(distribution="normal", spread=spread, draws=DRAWS) if spread > 0 else None,
     )
 
 
@@ -160,15 +193,12 @@ def predict(config: Config, of: Sources) -> Predicted:
 
 
 def predict_all(study: Study, runs: Sequence[Run]) -> dict[Config, float]:
-    """Predicted step times of all runs that communicate and can be predicted, by config [s].
-
-    Repeats are one config, with repeat 0.
-    """
+    """Predicted step times of all runs that communicate and can be predicted, by config [s]."""
     known = sources(study, runs)
     found: dict[Config, float] = {}
     for run in runs:
-        config = msgspec.structs.replace(run.config, repeat=0)
-        if config.workers == 1 or config.mode == "apart" or config in found:
+        config = run.config
+        if config.workers == 1 or config.mode == "apart":
             continue
         # A link without a bench has no prediction; the measured point stays.
         with contextlib.suppress(StudyError):

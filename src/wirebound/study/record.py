@@ -24,8 +24,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         script: Name of what was run.
         workers: Ranks.
         mode: `joined`, or `apart` for the baseline without communication.
-        link_bps: Rate of every host's link [bit/s]; None without a limit, and where nothing
-            is sent.
+        link_bps: Rate of every host's link [bit/s]; None without a limit. Workers apart send
+            nothing over it, and are the baseline of the runs that do.
         bucket_cap_bytes: DDP's bucket cap [bytes].
         batch: Samples a worker and micro-step.
         accumulation: Micro-steps an optimizer step.

@@ -9,7 +9,7 @@ import numpy as np
 from wirebound.errors import StudyError, WireboundError
 from wirebound.resources import Resource
 from wirebound.study.knee import MATTERS, Knee, knees
-from wirebound.study.predict import BASELINES, Predicted, Sources, predict, sources
+from wirebound.study.predict import BASELINES, Sources, predict, sources
 from wirebound.study.record import Config, Run, Study
 from wirebound.study.replay import replayed_s
 from wirebound.verdict.record import ErrorBar, Verdict
@@ -103,14 +103,13 @@ def validate(study: Study, runs: Sequence[Run]) -> Validation:
     """
     known = sources(study, runs)
     steps_s = _steps_s(runs)
-    predicted: dict[Config, Predicted] = {}
     checked: list[Checked] = []
     skipped: dict[str, str] = {}
     for run in runs:
         if run.config.workers == 1 or run.config.mode == "apart":
             continue
         try:
-            checked.append(_check(run, known, steps_s, predicted))
+            checked.append(_check(run, known, steps_s))
         except WireboundError as error:
             skipped[run.id] = error.message
     if not checked:
@@ -167,17 +166,12 @@ def _fair_only(steps_s: Mapping[Config, float], fair: Sequence[Checked]) -> dict
     return {config: seconds for config, seconds in steps_s.items() if config in wanted}
 
 
-def _check(
-    run: Run, known: Sources, steps_s: Mapping[Config, float], predicted: dict[Config, Predicted]
-) -> Checked:
+def _check(run: Run, known: Sources, steps_s: Mapping[Config, float]) -> Checked:
     if run.reduced is None:
         reason = (run.failure or "no reason given").splitlines()[0]
         raise StudyError(f"it failed: {reason}")
-    config = same(run.config)
-    if config not in predicted:
-        predicted[config] = predict(config, known)
-    said, measured_s = predicted[config], run.reduced.recorded.step_s
-    unlimited_s = steps_s.get(same(config, link_bps=None))
+    said, measured_s = predict(run.config, known), run.reduced.recorded.step_s
+    unlimited_s = steps_s.get(same(run.config, link_bps=None))
     return Checked(
         id=run.id,
         config=run.config,

@@ -149,7 +149,7 @@ def test_wrong_results_are_left_out(tmp_path: Path) -> None:
         (
             "launch failed on x: could not allocate a port for PMI to use\n",
             "all_reduce.log",
-            'the run failed: "launch failed on x: could not allocate a port for PMI to use"',
+            "the run failed: 'launch failed on x: could not allocate a port for PMI to use'",
         ),
     ],
 )

@@ -23,7 +23,7 @@ workers = [2]
 [baseline]
 alone = false
 """
-RUNS = ["net-w2-apart-cap25MiB-b32-a1-r0", "net-w2-unlimited-cap25MiB-b32-a1-r0"]
+RUNS = ["net-w2-unlimited-apart-cap25MiB-b32-a1-r0", "net-w2-unlimited-cap25MiB-b32-a1-r0"]
 
 
 class Silent:

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_groups_and_repeats(folder: Path) -> None:
-    """Baselines first; runs of one link together, one repeat after the other."""
+    """Runs of one link together, each behind its baseline, one repeat after the other."""
     groups = plan(parse_spec(TEXT.replace(', "{}x"', "")), folder)
 
     assert [(one.id, one.is_benched, [run.id for run in one.runs]) for one in groups] == [
@@ -36,19 +36,21 @@ def test_groups_and_repeats(folder: Path) -> None:
             "net-w1-unlimited-cap1MiB-b32-a1-r0",
             "net-w1-unlimited-cap1MiB-b32-a1-r1",
         ]),
-        ("bench-w2-unlimited", True, [
-            "net-w2-apart-cap1MiB-b32-a1-r0",
-            "net-w2-unlimited-cap1MiB-b32-a1-r0",
-            "net-w2-unlimited-cap512KiB-b32-a1-r0",
-            "net-w2-apart-cap1MiB-b32-a1-r1",
-            "net-w2-unlimited-cap1MiB-b32-a1-r1",
-            "net-w2-unlimited-cap512KiB-b32-a1-r1",
-        ]),
         ("bench-w2-1Gbps", True, [
+            "net-w2-1Gbps-apart-cap1MiB-b32-a1-r0",
             "net-w2-1Gbps-cap1MiB-b32-a1-r0",
             "net-w2-1Gbps-cap512KiB-b32-a1-r0",
+            "net-w2-1Gbps-apart-cap1MiB-b32-a1-r1",
             "net-w2-1Gbps-cap1MiB-b32-a1-r1",
             "net-w2-1Gbps-cap512KiB-b32-a1-r1",
+        ]),
+        ("bench-w2-unlimited", True, [
+            "net-w2-unlimited-apart-cap1MiB-b32-a1-r0",
+            "net-w2-unlimited-cap1MiB-b32-a1-r0",
+            "net-w2-unlimited-cap512KiB-b32-a1-r0",
+            "net-w2-unlimited-apart-cap1MiB-b32-a1-r1",
+            "net-w2-unlimited-cap1MiB-b32-a1-r1",
+            "net-w2-unlimited-cap512KiB-b32-a1-r1",
         ]),
     ]  # fmt: skip
 
@@ -57,7 +59,7 @@ def test_words_are_filled_in(folder: Path) -> None:
     """DDP's cap is in MiB; the path begins at the folder."""
     groups = plan(parse_spec(TEXT.replace(', "{}x"', "")), folder)
 
-    assert groups[-1].runs[1].program == (
+    assert groups[-1].runs[2].program == (
         str(folder / "train.py"), "--cap=0.5", "524288", "32", "1",
     )  # fmt: skip
 
@@ -76,9 +78,10 @@ def test_what_two_grids_ask_for_is_made_once(folder: Path) -> None:
 
     assert sorted(ids) == [
         "net-w1-unlimited-cap1MiB-b32-a1-r0",
+        "net-w2-1Gbps-apart-cap1MiB-b32-a1-r0",
         "net-w2-1Gbps-cap1MiB-b32-a1-r0",
         "net-w2-1Gbps-cap512KiB-b32-a1-r0",
-        "net-w2-apart-cap1MiB-b32-a1-r0",
+        "net-w2-unlimited-apart-cap1MiB-b32-a1-r0",
         "net-w2-unlimited-cap1MiB-b32-a1-r0",
         "net-w2-unlimited-cap512KiB-b32-a1-r0",
     ]

@@ -118,9 +118,9 @@ ITEMS = [
     "net-w1-unlimited-cap25MiB-b1-a1-r0",
     "net-w1-unlimited-cap25MiB-b2-a1-r0",
     "bench-w2-unlimited",
-    "net-w2-apart-cap25MiB-b1-a1-r0",
-    "net-w2-apart-cap25MiB-b2-a1-r0",
+    "net-w2-unlimited-apart-cap25MiB-b1-a1-r0",
     "net-w2-unlimited-cap25MiB-b1-a1-r0",
+    "net-w2-unlimited-apart-cap25MiB-b2-a1-r0",
     "net-w2-unlimited-cap25MiB-b2-a1-r0",
 ]
 

@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wirebound.cli.fit import COLLECTIVES
 from wirebound.cli.output import OutputError, deliver, output_options, write_file
 
 if TYPE_CHECKING:
     from wirebound.record.netbench import Backend
 
-KINDS = (
-    "all_reduce",
-    "reduce_scatter",
-    "all_gather",
-    "all_to_all",
-    "send_recv",
-    "send_recv_both_ways",
-    "reduction",
-    "copy",
-)
+KINDS = (*(kind for kind in COLLECTIVES if kind != "broadcast"), "reduction", "copy")
+"""What the bench measures: collectives that `fit` takes, and what a rank does alone."""
 
 
 @click.command()

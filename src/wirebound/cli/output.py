@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirebound.errors import WireboundError
+from wirebound.outputs import replace
 
 if TYPE_CHECKING:
     from wirebound.report.console import Draw
@@ -83,27 +83,12 @@ def write_file(path: Path, content: bytes, *, force: bool) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            _replace(Path(os.path.realpath(path)), content)
+            replace(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written: {error.strerror}",
             "choose a place that exists, has room and may be written",
         ) from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".wirebound-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes private files; a result is as readable as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _json(record: Any) -> bytes:  # noqa: ANN401 - any record

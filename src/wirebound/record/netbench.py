@@ -6,15 +6,15 @@ the only thing that needs a GPU.
 
 import os
 import socket
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle, pairwise
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median, quantiles
 from typing import Any, Literal
 
 import msgspec
 
 from wirebound.errors import MeasureError
+from wirebound.record.beside import after_and_beside
+from wirebound.record.stopwatch import CpuClock, CudaClock
 from wirebound.samples import Measured, Sample, Samples
 
 Backend = Literal["gloo", "nccl"]
@@ -23,28 +23,14 @@ Operation = Callable[[], object]
 ELEMENT_BYTES = 4
 """Of float32, in which gradients are reduced unless told otherwise."""
 
-MILLISECOND_S = 1e-3
 HOST_BYTES = 256
 """Room for a host name when ranks tell each other theirs."""
 
 FEWEST, MOST = 3, 100
 """Repeats of one size."""
 
-MOST_BESIDE = 25
-"""Repeats of one size after and beside computation."""
-
-LEAST_SHARE = 0.01
-"""Of its pace that computation is taken to keep; none at all would stop it for good."""
-
 LOCAL = ("reduction", "copy")
 """What a rank does alone."""
-
-SIDE, MATRICES = 128, 160
-"""Matrices that a rank multiplies in turn beside a collective: some 50 us each, and 10 MB
-together, so that they are no more at home in the caches than those of a training."""
-
-PACE_S = 0.02
-"""For finding the pace of these multiplications [s]."""
 
 TORCHRUN = "torchrun --nnodes N --nproc-per-node GPUS … -m wirebound bench -o samples.json"
 
@@ -73,42 +59,6 @@ class Plan(msgspec.Struct, frozen=True):
         while size <= self.largest_bytes:
             yield size
             size *= 2
-
-
-class CpuClock:
-    """Instants of the monotonic clock, for operations that return when they are done."""
-
-    def mark(self) -> float:
-        """Now."""
-        return time.perf_counter()
-
-    def intervals_s(self, marks: Sequence[Any]) -> list[float]:
-        """Seconds between successive marks."""
-        return [later - mark for mark, later in pairwise(marks)]
-
-
-class CudaClock:
-    """Events on the stream that the operations are queued on.
-
-    Args:
-        event: Makes an event that can be timed.
-        synchronize: Waits for all that is queued.
-    """
-
-    def __init__(self, event: Callable[[], Any], synchronize: Callable[[], None]) -> None:
-        self._event = event
-        self._synchronize = synchronize
-
-    def mark(self) -> Any:  # noqa: ANN401 - torch is untyped here
-        """An event at the end of the queue."""
-        event = self._event()
-        event.record()
-        return event
-
-    def intervals_s(self, marks: Sequence[Any]) -> list[float]:
-        """Seconds between successive marks, after waiting for the last."""
-        self._synchronize()
-        return [mark.elapsed_time(later) * MILLISECOND_S for mark, later in pairwise(marks)]
 
 
 def bench(plan: Plan, environment: Mapping[str, str] = os.environ) -> Samples | None:
@@ -211,7 +161,8 @@ class _Bench:
                 return
             sample = self._sample(kind, nbytes, operation)
             if kind == "all_reduce" and self.device.type == "cpu":
-                sample = self._beside(sample, size)
+                buffer = self._zeros(self._whole(size))
+                sample = after_and_beside(self.torch, self.dist, buffer, sample)
             self.samples.append(sample)
             if 2 * sample.seconds > self.plan.budget_s:
                 if 2 * size <= self.plan.largest_bytes:
@@ -261,61 +212,6 @@ class _Bench:
             repeats=repeats,
             count=nbytes // ELEMENT_BYTES,
         )
-
-    def _beside(self, sample: Sample, size: int) -> Sample:
-        """The same all-reduce as a training does it: after computation, and beside it.
-
-        Ranks arrive when they are done computing. The shortest time of all ranks is that of
-        the last one to join, which waits for nobody.
-        """
-        buffer = self._zeros(self._whole(size))
-        matrices = cycle(self.torch.ones(MATRICES, SIDE, SIDE))
-        product = self.torch.empty(SIDE, SIDE)
-
-        def compute(times: int = 1) -> None:
-            for _ in range(times):
-                self.torch.mm(next(matrices), next(matrices), out=product)
-
-        alone_s = self._pace_s(compute)
-        durations_s: list[tuple[float, float]] = []
-        stolen_s: list[float] = []
-        for _ in range(min(sample.repeats, MOST_BESIDE)):
-            compute(MATRICES)
-            start = time.perf_counter()
-            self.dist.all_reduce(buffer)
-            after_s = time.perf_counter() - start
-            compute(MATRICES)
-            start, computed = time.perf_counter(), 0
-            work = self.dist.all_reduce(buffer, async_op=True)
-            while not work.is_completed():
-                compute()
-                computed += 1
-            beside_s = time.perf_counter() - start
-            work.wait()
-            durations_s.append((after_s, beside_s))
-            stolen_s.append((beside_s - computed * alone_s) / beside_s)
-        shortest = self.torch.tensor(durations_s, dtype=self.torch.float64)
-        self.dist.all_reduce(shortest, op=self.dist.ReduceOp.MIN)
-        after_s, beside_s = shortest.median(dim=0).values.tolist()
-        share = 1 - self._agreed(median(stolen_s), "SUM") / self.ranks
-        return msgspec.structs.replace(
-            sample,
-            after_s=after_s,
-            beside_s=beside_s,
-            compute_share=min(1.0, max(LEAST_SHARE, share)),
-        )
-
-    def _pace_s(self, compute: Callable[[], None]) -> float:
-        """What one piece of computation takes with nothing beside it, all ranks at once."""
-        self.dist.barrier()
-        paces = []
-        for _ in range(FEWEST):
-            start, computed = time.perf_counter(), 0
-            while time.perf_counter() - start < PACE_S:
-                compute()
-                computed += 1
-            paces.append((time.perf_counter() - start) / computed)
-        return min(paces)
 
     def _repeat(self, operation: Operation, repeats: int) -> list[float]:
         marks = [self.clock.mark()]

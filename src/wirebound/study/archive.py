@@ -7,7 +7,6 @@ line is cut, and it is taken away when the folder is opened again.
 import contextlib
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ import msgspec
 
 from wirebound.errors import ReadError, StudyError, WireboundError
 from wirebound.inputs import read_text
+from wirebound.outputs import replace
 from wirebound.study.plan import Group, Planned
 from wirebound.study.record import SCHEMA_VERSION, Bench, Run, Study
 from wirebound.units import GIGA
@@ -105,7 +105,7 @@ class Archive:
         """
         content = msgspec.json.format(msgspec.json.encode(study), indent=1) + b"\n"
         with _writing(self.folder / STUDY):
-            _replace(self.folder / STUDY, content)
+            replace(self.folder / STUDY, content)
         self.study = study
 
     def add_bench(self, bench: Bench) -> None:
@@ -217,20 +217,3 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StudyError(f"{path}: cannot be written: {error.strerror}", HINT) from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".study-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes private files; a result is as readable as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -1,6 +1,6 @@
 """How far predictions are from what a study measured, beside what trivial rules say."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 import msgspec
@@ -187,10 +187,8 @@ def _check(run: Run, known: Sources, steps_s: Mapping[Config, float]) -> Checked
 
 
 def _by_rule(checked: Sequence[Checked]) -> dict[str, Errors]:
-    rules: dict[str, Callable[[Checked], float]] = {MODEL: lambda one: one.error}
-    for name in BASELINES:
-        rules[name] = lambda one, name=name: one.baselines[name]  # type: ignore[misc]
-    found = {name: _errors(rule(one) for one in checked) for name, rule in rules.items()}
+    found = {MODEL: _errors(one.error for one in checked)}
+    found |= {name: _errors(one.baselines[name] for one in checked) for name in BASELINES}
     return {name: errors for name, errors in found.items() if errors is not None}
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from wirebound.errors import MeasureError
-from wirebound.record.netbench import CpuClock, CudaClock, Plan, bench
+from wirebound.record.netbench import Plan, bench
+from wirebound.record.stopwatch import CpuClock, CudaClock
 
 PLAN = Plan(1024, 4096)
 TORCHRUN = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}

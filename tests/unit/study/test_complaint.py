@@ -12,7 +12,7 @@ from wirebound.study.complaint import MAX_LINE, MAX_LINES, failure_of, last_line
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('File "/home/ann/work/train.py", line 3', 'File "…/train.py", line 3'),
+        ('File "/home/ann/jobs/train.py", line 3', 'File "…/train.py", line 3'),
         ("see https://example.org/a/b and 1/2/3", "see https://example.org/a/b and 1/2/3"),
         ("~/secret/train.py: no such file", "…/train.py: no such file"),
         ("  host      : node7.example", "  host      : host"),
